@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from ccot.blocks.columns import ColumnKind, read_column, read_levels, recognise
+from ccot.io import InputError
 from ccot.io.matrix import Table
 
 
@@ -158,6 +159,13 @@ def test_few_rows_do_not_make_categories_of_numbers():
     medals = {"gold": [24, 10, 9], "silver": [13, 15, 12], "bronze": [11, 8, 12.0]}
     table = Table({name: np.array(values, dtype=float) for name, values in medals.items()})
     assert {kind.kind for kind in recognise(table)} == {"number"}
+
+
+def test_a_cell_of_digits_that_no_float_can_hold_is_refused():
+    for format in ("plain", "percent"):
+        cells = words("1.5", "9" * 400 + "%" * (format == "percent"))
+        with pytest.raises(InputError, match="values of column 'x' are infinite or too large"):
+            read_column(cells, ColumnKind("x", "number", "", (), format))
 
 
 def test_dates_are_days_and_ordered_levels_ranks():

@@ -108,6 +108,35 @@ def test_reports_with_names_and_annotations(ccot, table, model_file, tmp_path):
         assert 'clusters are named by number, such as {"0": "Mine"}' in told
 
 
+@pytest.mark.parametrize("content", ["kind\n" + "x" * 200_000, "kind\n\u00e9".encode("latin-1")])
+def test_annotations_that_are_no_csv_file_are_named(content, ccot, model_file, tmp_path):
+    is_text = isinstance(content, str)
+    (tmp_path / "known.csv").write_bytes(content.encode() if is_text else content)
+    told = ccot("report", model_file, "--annotate", "known.csv", code=2).stderr
+    assert told.startswith("error: known.csv is not a CSV file in the encoding utf-8-sig: ")
+    assert told.count("\n") == 1
+
+
+def test_names_in_lists_without_end_are_refused(ccot, model_file, tmp_path):
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    told = ccot("report", model_file, "--names", "deep.json", code=2).stderr
+    assert told.startswith("error: deep.json is not a JSON file of cluster names: ")
+
+
+def test_a_folder_is_no_file_to_write(ccot, model_file, table, tmp_path):
+    told = ccot("predict", model_file, table, "--out", tmp_path, code=2).stderr
+    assert told == f"error: {tmp_path} is a folder: pass the name of a file to write\n"
+    assert [path.name for path in tmp_path.parent.glob(".*.part")] == []
+
+
+def test_an_interruption_does_not_say_that_nothing_was_written(ccot, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ccot.experiments.demo.run_demo", stop)
+    assert ccot("demo", code=130).stderr == "interrupted: stopped before the end\n"
+
+
 def test_the_demo_is_mounted(ccot, monkeypatch):
     seen = []
     monkeypatch.setattr("ccot.experiments.demo.run_demo", lambda *given: seen.append(given))

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import venv
 from pathlib import Path
 
@@ -90,8 +91,9 @@ def test_who_is_stopped_leaves_nothing_behind(request_to_end, tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     assert fitting.stdout is not None
-    while not fitting.stdout.readline().startswith("TransportCoclustering"):
+    while not list(tmp_path.glob(".big-ccot.*.part")):
         assert fitting.poll() is None
+        time.sleep(0.01)
     fitting.send_signal(request_to_end)
     _, complaint = fitting.communicate(timeout=120)
     assert complaint == "interrupted: nothing was written\n"

@@ -1,11 +1,13 @@
 """Small pieces of the command line on their own."""
 
+import io
+
 import numpy as np
 
 from ccot.cli.errors import one_line
 from ccot.cli.fitting import _title
 from ccot.cli.inputs import count_missing
-from ccot.cli.results import harmless
+from ccot.cli.results import harmless, write_rows
 
 
 def test_messages_are_one_line():
@@ -23,3 +25,13 @@ def test_missing_entries_are_counted():
 
 def test_formulas_get_a_quote():
     assert [harmless(name) for name in ("=1+1", "-1.5", "a=b")] == ["'=1+1", "-1.5", "a=b"]
+
+
+def test_formulas_in_any_cell_get_a_quote():
+    file, row = io.StringIO(), ("@x", "=1+1", -1.5, "-1.5", None, "-2+3")
+    for raw_names, line in (
+        (False, "'@x,'=1+1,-1.5,-1.5,,'-2+3"),
+        (True, "@x,=1+1,-1.5,-1.5,,-2+3"),
+    ):
+        write_rows(file, ("name", "note"), [row], raw_names=raw_names)
+        assert file.getvalue().splitlines()[-1] == line

@@ -62,6 +62,16 @@ def test_nobody_in_particular(model):
 def test_explanation(model):
     result = run("recommend", model, "--user", "u2", "--explain", "film 4")
     assert "block of user cluster" in result.output
+    told = run("recommend", model, "--user", "u2", "--explain", "film 4", "--json").output
+    assert json.loads(told)["text"] == result.output.rstrip("\n")
+    told = run("recommend", model, "--explain", "film 4", "--json").output
+    assert json.loads(told)["block_mean"] is None
+
+
+def test_what_recommends_does_not_predict(model, table):
+    result = run("predict", model, table)
+    assert result.exit_code == 2
+    assert "is of `ccot fit-ratings`: pass it to `ccot recommend`" in result.output
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,62 @@ def test_two_runs_cannot_write_to_one_folder(tmp_path):
         assert staged.is_dir()
 
 
+@needs_unix
+def test_a_link_in_the_place_of_the_lock_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "mine.txt").write_text("mine")
+    (tmp_path / ".out.lock").symlink_to(tmp_path / "mine.txt")
+    with pytest.raises(ValueError, match=r"out\.lock is a link"), result_folder(tmp_path / "out"):
+        pass
+    # The same link, made after somebody has looked.
+    monkeypatch.setattr("pathlib.Path.is_symlink", lambda path: False)
+    with pytest.raises(OSError, match="symbolic links"), result_folder(tmp_path / "out"):
+        pass
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+@needs_unix
+@pytest.mark.parametrize("fixed", [False, True])
+def test_files_that_take_the_place_of_others_are_open_to_no_more_users(
+    fixed, tmp_path, monkeypatch
+):
+    out = tmp_path / "out"
+    out.mkdir()
+    for name, mode in (("model.ccot", 0o600), ("run.json", 0o400), ("blocks.csv", 0o666)):
+        (out / name).write_text("old")
+        (out / name).chmod(mode)
+    monkeypatch.chdir(out if fixed else tmp_path)
+    with result_folder(out) as staged:
+        assert staged.stat().st_mode & 0o777 == 0o700
+        for name in ("model.ccot", "run.json", "blocks.csv", "report.html"):
+            (staged / name).write_text("new")
+            (staged / name).chmod(0o644)
+    found = {path.name: path.stat().st_mode & 0o777 for path in out.iterdir()}
+    modes = {"model.ccot": 0o600, "run.json": 0o400, "blocks.csv": 0o644, "report.html": 0o644}
+    assert found == modes
+    assert {(out / name).read_text() for name in modes} == {"new"}
+
+
+@pytest.mark.parametrize(
+    "where", ["ccot.cli.results.sync_folder", "ccot.TransportCoclustering.summary"]
+)
+def test_interrupted_when_all_is_written_a_fit_says_so(where, ccot, matrix, tmp_path, monkeypatch):
+    ccot("fit", matrix, "--no-report")
+    model = tmp_path / "noisy-ccot" / "model.ccot"
+    before, written = model.stat().st_ino, []
+
+    def stop(*_):
+        if model.exists() and model.stat().st_ino != before:
+            raise KeyboardInterrupt
+        written.append("not yet")
+        return ""
+
+    monkeypatch.setattr(where, stop)
+    told = ccot("fit", matrix, "--no-report", code=130).stderr
+    assert told == "interrupted: the results in noisy-ccot are complete\n"
+    assert written
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["noisy-ccot", "noisy.npy"]
+
+
 def publish_until(out, stop_at, way):
     """Publish results in a process that ends at the n-th change of the disk; return how it did."""
     child = os.fork()

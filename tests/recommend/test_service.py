@@ -169,6 +169,29 @@ def test_metrics_count_requests_and_no_unbounded_paths(model):
     assert 'le="+Inf"} 6\n' in text
 
 
+def test_errors_of_ours_are_counted_as_such(model, monkeypatch):
+    from fastapi.testclient import TestClient
+
+    def fail(*_):
+        raise ValueError("a fault")
+
+    client = TestClient(make_app(model), raise_server_exceptions=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(BlockRecommender, "new_user", fail)
+        assert client.post("/label", json={"ratings": {}}).status_code == 500
+    assert 'ccot_requests_total{path="/label",status="500"} 1\n' in client.get("/metrics").text
+
+
+def test_one_item_by_two_names_is_refused():
+    taste = np.array([[5.0, 1.0], [2.0, 5.0]])[np.arange(20) % 2][:, np.arange(12) % 2]
+    named = BlockRecommender(TransportCoclustering(2, 2, random_state=0)).fit(
+        taste, item_names=[f"film {k}" for k in range(12)], item_ids=[f"i{k}" for k in range(12)]
+    )
+    answer = client_of(named).post("/label", json={"ratings": {"film 0": 5, "i0": 1}})
+    assert answer.status_code == 422
+    assert "two of the names are those of one item" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize("path", ["/", "/docs"])
 def test_page_needs_nothing_from_elsewhere(model, path):
     answer = client_of(model, token="secret").get(path)
@@ -235,16 +258,33 @@ def test_unknown_names_take_milliseconds_and_find_what_looks_alike(size):
         (["--port", "70000"], "65535"),
         (["--host", "no.such.host.invalid"], "cannot listen on no.such.host.invalid"),
         (["--host", "a" * 70], "cannot listen"),
+        (["--host", ""], "--host is empty"),
+        (["--host", "\udcff"], "(no such host): choose another --host or --port"),
+        *((["--allow-host", one], f"--allow-host {one!r} is not the name of a host")
+          for one in ("", "*x", "a*b", "http://x/", "x:80", "a,b")),
         (["--log-level", "shout"], "shout"),
         (["--token-file", "nowhere"], "nowhere"),
+        (["--token-file", "latin.txt"], "latin.txt must contain a token of printable ASCII"),
     ],
-)
-def test_bad_options_are_refused_in_one_line(model, tmp_path, options, reason):
+)  # fmt: skip
+def test_bad_options_are_refused_in_one_line(model, tmp_path, options, reason, monkeypatch):
     path = model.save(tmp_path / "films.ccot")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "latin.txt").write_bytes("gehe\u00efm".encode("latin-1"))
     result = CliRunner().invoke(command, ["serve", str(path), *options])
     assert result.exit_code == 2
     assert reason in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("host", ["*", "*.example.org", "my_host", "10.0.0.1", "::1", "[::1]"])
+def test_hosts_that_may_be_allowed(host, model, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(serving, "run_service", lambda service, **_: seen.append(service.hosts))
+    monkeypatch.setattr(serving, "check_address", lambda host, port: None)
+    path = str(model.save(tmp_path / "films.ccot"))
+    result = CliRunner().invoke(command, ["serve", path, "--allow-host", host])
+    assert (result.exit_code, seen) == (0, [host])
 
 
 def test_a_port_in_use_is_refused(model, tmp_path):

@@ -69,6 +69,7 @@ def test_container_serves_what_the_command_understands(monkeypatch, tmp_path):
         "ccot.recommend.server.run_service", lambda service, **options: called.update(options)
     )
     monkeypatch.setattr("ccot.recommend.server.load_app", lambda service: None)
+    monkeypatch.setattr("ccot.recommend.server.check_address", lambda host, port: None)
     monkeypatch.chdir(tmp_path)
     assert json.loads(instruction("ENTRYPOINT")) == ["ccot"]
     arguments = json.loads(instruction("CMD"))

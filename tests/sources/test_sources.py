@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import zarr
 
 from ccot import sources
+from ccot.io import InputError
 from ccot.sources import FunctionSource, as_source, is_source
 from ccot.sources.base import add_up, sum_in_tree
 
@@ -187,7 +188,16 @@ def test_problems_are_named_with_a_way_out(tmp_path):
         as_source(unknown)
     pq.write_table(pa.table({"a": [1.0]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"b": [1.0]}), tmp_path / "b.parquet")
-    with pytest.raises(ValueError, match=r"b.parquet has other columns than .*a.parquet"):
+    told = r"b.parquet has other columns than .*a.parquet: 'b' instead of 'a'"
+    with pytest.raises(ValueError, match=told):
+        as_source(tmp_path)
+
+
+def test_parquet_files_whose_rows_are_named_by_other_columns_are_refused(tmp_path):
+    for file, names in (("a", "gene"), ("b", "sample")):
+        columns = {names: ["x", "y"], "value": [1.0, 2.0]}
+        pq.write_table(pa.table(columns), tmp_path / f"{file}.parquet")
+    with pytest.raises(InputError, match=r"b.parquet has .*: 'sample' instead of 'gene'"):
         as_source(tmp_path)
 
 

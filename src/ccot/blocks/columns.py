@@ -14,7 +14,7 @@ import numpy as np
 
 from ccot.io.cells import are_codes, find_formats, is_gap, read_numbers
 from ccot.io.layout import is_number
-from ccot.io.matrix import Table
+from ccot.io.matrix import Table, check_values
 from ccot.persistence.registry import stored
 
 LEFT_OUT = ("identifier", "text", "constant")
@@ -332,7 +332,9 @@ def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
         days = values.astype("datetime64[us]").astype(np.float64) / 86400e6
         return np.where(np.isnat(values), np.nan, days)
     if values.dtype.kind == "O":
-        return read_numbers(values, kind.format)
+        numbers = read_numbers(values, kind.format)
+        check_values(numbers, kind.name)
+        return numbers
     numbers = values.astype(np.float64)
     # Plain numbers cannot stand for the percentages, dates or units of the fitted column.
     is_alike = kind.format in ("plain", "money", "thousands", "decimal comma")

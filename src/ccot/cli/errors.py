@@ -41,7 +41,7 @@ class Commands(TyperGroup):
         except _UsageError as error:
             message = _misused(error)
         except KeyboardInterrupt as stop:
-            code, message = INTERRUPTED, stop.args[0] if stop.args else "nothing was written"
+            code, message = INTERRUPTED, stop.args[0] if stop.args else "stopped before the end"
         except MemoryError:
             message = "not enough memory: fit some of the rows, or pass a sparse file"
         except (ValueError, ImportError, OSError) as error:

@@ -82,11 +82,14 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
         run = _record(model, reason, source, table, seen, times)
         text = json.dumps(run, indent=2, allow_nan=False) + "\n"
         (folder / "run.json").write_text(text, encoding="utf-8")
-    say(model.summary())
-    _warn(asked, "warning", seen)
-    say(f"wrote {', '.join(written)} to {out}")
-    if asked.as_json:
-        typer.echo(json.dumps({**run, "folder": str(out)}))
+    try:
+        say(model.summary())
+        _warn(asked, "warning", seen)
+        say(f"wrote {', '.join(written)} to {out}")
+        if asked.as_json:
+            typer.echo(json.dumps({**run, "folder": str(out)}))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"the results in {out} are complete") from None
 
 
 def _warn(asked: FitOptions, what: str, messages: Any) -> None:

@@ -54,11 +54,12 @@ def predict(
     from ccot.cli.inputs import aligned, names_of, read_input
     from ccot.cli.progress import ConsoleProgress
     from ccot.cli.results import write_rows
-    from ccot.estimators.models import load_model
     from ccot.io import InputError
     from ccot.persistence.atomic import write_atomically
 
-    fitted = load_model(model)
+    fitted = _load(model)
+    if hasattr(fitted, "user_ids_"):
+        raise InputError(f"{model} is of `ccot fit-ratings`: pass it to `ccot recommend`")
     if not hasattr(fitted, "predict"):
         name = type(fitted).__name__
         raise InputError(f"{name} cannot predict new rows: fit ccot, ccot-gw or transport")
@@ -214,8 +215,11 @@ def _shown(facts: Any) -> dict[str, Any]:
 
 def _columns(path: Path, encoding: str) -> dict[str, list[str | None]]:
     """Return the columns of a small CSV file; what is empty is missing."""
-    with path.open(encoding=encoding, newline="") as file:
-        lines = list(csv.DictReader(file))
+    try:
+        with path.open(encoding=encoding, newline="") as file:
+            lines = list(csv.DictReader(file))
+    except (csv.Error, LookupError, UnicodeError) as error:
+        raise ValueError(f"{path} is not a CSV file in the encoding {encoding}: {error}") from None
     if any(None in line for line in lines):
         raise ValueError(f"lines of {path} have more cells than its header")
     return {name: [line[name] or None for line in lines] for name in lines[0]} if lines else {}

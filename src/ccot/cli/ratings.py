@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 Model = Annotated[Path, Argument(metavar="MODEL", help="Model file of `ccot fit-ratings`.")]
 MOVIELENS = "movielens-100k"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1", "[::1]")  # requests put IPv6 in brackets
+# With a star for whatever is before the last names, or for all hosts.
+_HOST = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*|\[?[\da-fA-F:.]+]?", re.ASCII)
 
 By = StrEnum("By", ["liking", "rating"])
 LogLevel = StrEnum("LogLevel", ["critical", "error", "warning", "info", "debug"])
@@ -98,7 +101,8 @@ def recommend(
     items = NameIndex(fitted.item_names_, "item", fitted.item_ids_)
     someone = _visitor(fitted, items, rate or []) if user is None else users.find(user)
     if explain is not None:
-        typer.echo(fitted.explain(someone, items.find(explain)).in_words(fitted.user_names_))
+        told, names = fitted.explain(someone, items.find(explain)), fitted.user_names_
+        typer.echo(json.dumps(told.as_record(names), indent=1) if as_json else told.in_words(names))
         return
     found = fitted.recommend(someone, n, exclude_seen=not seen, by=str(by))
     lines = [vars(one) | {"item": fitted.item_names_[one.item]} for one in found]
@@ -134,12 +138,16 @@ def serve(
     from ccot.io.binary import check_installed
 
     check_installed("uvicorn", "services", "serve")
-    from ccot.recommend.server import Service, load_app, run_service
+    from ccot.recommend.server import Service, check_address, load_app, run_service
 
+    if wrong := [one for one in allow_host or () if not _HOST.fullmatch(one)]:
+        examples = "films.example.org, *.example.org, or * for all"
+        raise ValueError(f"--allow-host {wrong[0]!r} is not the name of a host: write {examples}")
     hosts = allow_host or (_LOOPBACK if host in _LOOPBACK else ("*",))
     service = Service(str(model), ",".join(hosts), str(token_file or ""))
     # A model that cannot be served is refused here, not in every worker.
     load_app(service)
+    check_address(host, port)
     typer.echo(f"serving {model} on http://{host}:{port} (stop with Ctrl+C)")
     run_service(service, host=host, port=port, workers=workers, log_level=str(log_level))
 

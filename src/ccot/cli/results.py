@@ -8,7 +8,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +41,11 @@ def result_folder(out: Path) -> Iterator[Path]:
     with _locked(nearest, out.name):
         _sweep_up(nearest, out)
         staged = nearest / f".{out.name}.{secrets.token_hex(4)}.part"
-        staged.mkdir()
+        staged.mkdir(0o700 if out.is_dir() else 0o777)  # not open to more than the old results
         try:
             yield staged
             with _uninterrupted():
-                _sync(staged)
+                _sync(staged, out)
                 (_replace_files if fixed else _replace_folder)(staged, out)
         except OSError as error:
             if error.errno not in NO_ROOM:
@@ -68,7 +69,10 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
         return
     path = folder / f".{name}.lock"
     while True:
-        file = path.open("a+")
+        if path.is_symlink():
+            raise ValueError(f"{path} is a link, and must be the file of a lock: remove it")
+        # What is behind a link, even one that was made just now, is not to be emptied.
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666), "r+")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -102,11 +106,13 @@ def _sweep_up(folder: Path, out: Path) -> None:
             shutil.rmtree(left)
 
 
-def _sync(folder: Path) -> None:
-    """Bring the files of a folder to the disk before they take the place of others."""
+def _sync(folder: Path, out: Path) -> None:
+    """Bring files to the disk before they take the place of others, open to no more users."""
     for path in folder.iterdir():
         with path.open("r+b") as file:  # Windows brings to the disk only what may be written
             os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            path.chmod(path.stat().st_mode & (out / path.name).stat().st_mode & 0o777)
     sync_folder(folder)
 
 
@@ -171,9 +177,14 @@ def checkpoint_beside(out: Path, resume: bool | None, say: Callable[[str], None]
     if resume:
         say(f"continuing with {kept}" if kept.exists() else f"no {kept}: starting a new fit")
     before = f", and {out} was not changed" if out.exists() else ""
+    run = out / "run.json"
+    found = run.exists() and run.stat().st_ino
     try:
         yield kept
     except KeyboardInterrupt:
+        if (run.exists() and run.stat().st_ino) != found:
+            remove_checkpoint(kept)
+            raise KeyboardInterrupt(f"the results in {out} are complete") from None
         raise KeyboardInterrupt(f"nothing was written{before}{_way_on(kept)}") from None
     except OSError as error:
         if not kept.exists():
@@ -216,11 +227,10 @@ def harmless(name: Any) -> Any:
 def write_rows(
     file: Any, header: Sequence[str], rows: Iterable[Sequence[Any]], *, raw_names: bool = False
 ) -> None:
-    """Write a table to an open file, whose first column holds names."""
+    """Write a table to an open file; no text in it is a formula, unless names are to be raw."""
     writer = csv.writer(file, lineterminator="\n")
     clean = (lambda name: name) if raw_names else harmless
-    writer.writerow([clean(name) for name in header])
-    writer.writerows((clean(name), *others) for name, *others in rows)
+    writer.writerows([clean(cell) for cell in row] for row in chain([header], rows))
 
 
 def write_labels(

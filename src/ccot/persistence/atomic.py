@@ -23,6 +23,8 @@ def write_atomically(
     the old one's permissions.
     """
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: pass the name of a file to write")
     path.parent.mkdir(parents=True, exist_ok=True)
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     name = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")

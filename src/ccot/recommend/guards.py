@@ -88,6 +88,9 @@ class CountRequests:
 
         try:
             await self._app(scope, receive, note_status)
+        except Exception:
+            status = 500 if status == 499 else status  # answered further out
+            raise
         finally:
             path = scope["path"] if scope["path"] in self._paths else "other"
             self._counts.add(path, status, time.perf_counter() - start)

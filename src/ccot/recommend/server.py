@@ -68,8 +68,7 @@ class LimitedProtocol(H11Protocol):
 
 
 def run_service(service: Service, *, host: str, port: int, workers: int, log_level: str) -> None:
-    """Serve until the process is asked to end; an address that is taken is a ValueError."""
-    _check_address(host, port)
+    """Serve until the process is asked to end; the address has been checked."""
     if workers > 1:
         service = replace(service, parent=os.getpid())
     os.environ[_VARIABLE] = json.dumps(asdict(service))
@@ -92,7 +91,7 @@ def load_app(service: Service) -> Any:
     from ccot.recommend.service import make_app
 
     path = service.token_file
-    token = Path(path).read_text(encoding="utf-8").strip() if path else None
+    token = Path(path).read_text(encoding="utf-8", errors="replace").strip() if path else None
     if token is not None and not (token and token.isascii() and token.isprintable()):
         raise ValueError(f"{path} must contain a token of printable ASCII characters")
     return make_app(load_recommender(service.model), hosts=service.hosts.split(","), token=token)
@@ -108,10 +107,13 @@ def app_of_environment() -> Any:
     return load_app(service)
 
 
-def _check_address(host: str, port: int) -> None:
+def check_address(host: str, port: int) -> None:
     """Refuse an address that cannot be listened on, before anything is started."""
+    if not host:
+        raise ValueError("--host is empty: pass an address, or 0.0.0.0 for all of this machine")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
+        host.encode("idna")
         socket.create_server((host, port), family=family).close()
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "no such host"

@@ -2,7 +2,6 @@
 
 # Annotations are read when routes are made, so they must not be turned into text.
 # pyright: reportInvalidTypeForm=false
-import math
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -83,6 +82,8 @@ def _add_questions(
             user = await _number(users, asked.user)
             return user, int(model.user_labels_[user]), float(model.user_offsets_[user])
         rated = [await _number(items, name) for name in asked.ratings]
+        if len(set(rated)) < len(rated):
+            raise HTTPException(422, "body.ratings: two of the names are those of one item")
         visitor = model.new_user(rated, list(asked.ratings.values()))
         return visitor, visitor.label, visitor.offset
 
@@ -105,10 +106,7 @@ def _add_questions(
         """Return the predicted rating of an item and where it comes from."""
         user, *_ = await find(asked)
         explanation = model.explain(user, await _number(items, asked.item))
-        near = [vars(one) | {"user": called[one.user]} for one in explanation.neighbours]
-        mean = None if math.isnan(explanation.block_mean) else explanation.block_mean
-        parts = vars(explanation) | {"block_mean": mean, "neighbours": near}
-        return messages.AsciiResponse(parts | {"text": explanation.in_words(called)})
+        return messages.AsciiResponse(explanation.as_record(called))
 
 
 def _add_search(app: FastAPI, what: str, names: NameIndex, example: str) -> None:

@@ -1,7 +1,9 @@
 """What the recommender takes and returns besides numbers."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -105,6 +107,13 @@ class Explanation:
     block_mean: float
     block_size: int
     neighbours: tuple[Neighbour, ...]
+
+    def as_record(self, user_names: Sequence[str]) -> dict[str, Any]:
+        """Return all of it as JSON can hold it, with the sum in words; users by their names."""
+        near = [vars(one) | {"user": user_names[one.user]} for one in self.neighbours]
+        mean = None if math.isnan(self.block_mean) else self.block_mean
+        parts = {"block_mean": mean, "neighbours": near, "text": self.in_words(user_names)}
+        return vars(self) | parts
 
     def in_words(self, user_names: Sequence[str] | None = None) -> str:
         """Return the sum in words; users by their names, or by their numbers."""

@@ -295,7 +295,7 @@ def read_cluster_names(given: Any) -> dict[str, Any]:
         path = Path(given)
         try:
             given = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as bad:
+        except (ValueError, RecursionError) as bad:
             raise ValueError(f"{path} is not a JSON file of cluster names: {bad}") from bad
         if not isinstance(given, dict):
             form = "{'row': ..., 'column': ...}"

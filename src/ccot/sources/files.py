@@ -4,6 +4,7 @@ import math
 import mmap
 import warnings
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +69,14 @@ class ParquetSource(RowSource):
         reader, options = parquet_reader(), ReadOptions(index_col=index_col, drop=drop)
         self._tables = [ArrowTable(file, reader) for file in files]
         groups: list[tuple[ArrowTable, int]] = []
+        self._index: str | None = None
         for table in self._tables:
-            columns, self._index = table.matrix_columns(options)
-            if groups and columns != self.column_names:
-                raise InputError(f"{table.path} has other columns than {files[0]}")
-            self.column_names = columns
+            columns, index = table.matrix_columns(options)
+            pairs = zip_longest([index, *columns], [self._index, *(self.column_names or ())])
+            if groups and (other := [pair for pair in pairs if pair[0] != pair[1]]):
+                first = "{!r} instead of {!r}".format(*other[0])
+                raise InputError(f"{table.path} has other columns than {files[0]}: {first}")
+            self.column_names, self._index = columns, index
             groups += [(table, group) for group in range(len(table.group_rows))]
         held = [(table, group) for table, group in groups if table.group_rows[group]]
         self.parts = stacked([table.group_rows[group] for table, group in held])
