@@ -1,6 +1,7 @@
 """Tables of ``docs/ratings.md``; ``docs/render.py`` puts them in."""
 
 from collections.abc import Callable
+from functools import partial
 
 from stored import load, source, table
 
@@ -117,6 +118,12 @@ TABLES: dict[str, Callable[[], str]] = (
     }
     | {
         f"study_{name}": study(getattr(movielens_page, f"table_of_{name}"), lambda _: "")
-        for name in ("methods", "block_users", "block_movies", "blocks")
+        for name in ("methods", "blocks")
+    }
+    | {
+        f"study_block_{side}": study(
+            partial(movielens_page.table_of_clusters, side=side), lambda _: ""
+        )
+        for side in ("users", "movies")
     }
 )
