@@ -284,7 +284,7 @@ def test_shares_and_effects_by_hand():
     adata.obs["kind"] = "a"
     with pytest.raises(ValueError, match="has one cluster"):
         tl.marker_genes(adata, "kind")
-    with pytest.raises(ValueError, match="call tl.cocluster first"):
+    with pytest.raises(ValueError, match=r"call tl\.cocluster first"):
         tl.marker_genes(adata)
 
 
