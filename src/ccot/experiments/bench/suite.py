@@ -86,8 +86,7 @@ def run_suite(
     out_of_race: dict[tuple, str] = {}
     for case in counted(profile.cases, "cases", progress):
         progress(case.name)
-        described = {key: getattr(case, key) for key in ("name", "axis", "size", "shape")}
-        result["cases"].append(described)
+        result["cases"].append({k: getattr(case, k) for k in ("name", "axis", "size", "shape")})
         result["trials"] += _take_turns(case, all_rivals, profile, out_of_race)
         _store(result, path)
     result["facts"]["load_at_end"] = round(os.getloadavg()[0], 2)
