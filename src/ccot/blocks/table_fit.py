@@ -293,10 +293,9 @@ def _candidates(found: RowSearch, n_columns: int) -> tuple[Candidate, ...]:
 
 def _bic(problem: TableProblem, blocks: Blocks) -> float:
     """Return the Bayesian information criterion given the labels."""
-    cells = slice(problem.n_real, None)
     noise = problem.noise(blocks.total, blocks.exposure)
     n_observed = blocks.exposure[:, : problem.n_real].sum()
-    held = problem.information(blocks.total, blocks.exposure)[:, cells].sum()
+    held = problem.information(blocks.total, blocks.exposure)[:, problem.n_real :].sum()
     # The shares of a category sum to one.
     n_categories = problem.owner[-1] + 1 - problem.n_real - problem.n_counts
     n_free = blocks.shape[0] * (len(problem.owner) - n_categories)

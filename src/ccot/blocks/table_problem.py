@@ -153,8 +153,7 @@ def table_evidence(problem: TableProblem, blocks: Blocks) -> float:
         _gamma_evidence(total[:, counts], exposure[:, counts], problem.dispersion[counts]),
         _dirichlet_evidence(problem, total[:, levels]),
     ]
-    n_columns = problem.owner[-1] + 1
-    price = 0.5 * np.log(blocks.shape[0]) * n_columns
+    price = 0.5 * np.log(blocks.shape[0]) * (problem.owner[-1] + 1)
     return float(sum(scores) + log_partition(np.bincount(blocks.labels[0])) - price)
 
 

@@ -18,7 +18,7 @@ from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
 from ccot.experiments.published import PAPER_TITLES
-from ccot.persistence.atomic import write_atomically
+from ccot.persistence.atomic import write_file
 from ccot.runtime.run import Progress, no_progress
 from ccot.scalings.jumps import LEVEL, detect_jumps
 
@@ -40,8 +40,7 @@ def run(
     movies = fetch_movielens_100k(data_home)
     models = fit_models(movies, seed, quick, progress)
     study = describe(movies, models) | {"seed": seed, "quick": quick, "ccot": __version__}
-    with write_atomically(folder / "movielens.json", "w") as file:
-        json.dump(study, file, indent=1)
+    write_file(folder / "movielens.json", json.dumps(study, indent=1))
     progress("page")
     return write_page(folder, study, movies, models["CCOT-GW"])
 
