@@ -80,7 +80,7 @@ def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> li
         if name not in table.columns:
             known = ", ".join(map(repr, list(table.columns)[:20]))
             raise ValueError(f"column_kinds names {name!r}, but the columns are {known}")
-    kinds, codes = [], []
+    kinds = []
     for name, values in table.columns.items():
         # A date type does not say whether the dates name the rows.
         known = table.kinds.get(name)
@@ -91,10 +91,8 @@ def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> li
         else:
             reason = "chosen by the user" if name in asked else "by its data type"
             kind = as_kind(name, values, given, table.levels.get(name, ()), reason)
-        if kind.kind == "code":
-            codes.append(len(kinds))
         kinds.append(kind)
-    return _settle_codes(table, kinds, codes) if codes else kinds
+    return _settle_codes(table, kinds)
 
 
 def as_kind(
@@ -191,10 +189,9 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     if not formats or (len(counts) == 2 and formats[0].startswith("in ")):
         return _of_words(name, counts)
     first = formats[0]
-    if first == "percent":
-        return ColumnKind(name, "share", "numbers with %", (), first)
-    if first == "money":
-        return ColumnKind(name, "money", "numbers with a currency", (), first)
+    told = {"percent": ("share", "numbers with %"), "money": ("money", "numbers with a currency")}
+    if first in told:
+        return ColumnKind(name, *told[first], (), first)
     if first.startswith(_DATES):
         doubt = f", though {formats[1]} fits as well" if len(formats) > 1 else ""
         reason = f"dates or times ({first}{doubt})"
@@ -267,8 +264,10 @@ def _order(counts: Mapping[str, int], scales: Sequence[tuple] = _SCALES) -> tupl
     return tuple(sorted(starts, key=starts.__getitem__))
 
 
-def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> list[ColumnKind]:
+def _settle_codes(table: Table, kinds: list[ColumnKind]) -> list[ColumnKind]:
     """Return kinds in which every code is a category or a number, decided by the other columns."""
+    if not (codes := [index for index, kind in enumerate(kinds) if kind.kind == "code"]):
+        return kinds
     rows = some_rows(table.shape[0], _CODE_ROWS, _CODE_ROWS, np.random.default_rng(0))
     blocks = [_expand(table.columns[kind.name][rows], kind) for kind in kinds]
     settled = list(kinds)

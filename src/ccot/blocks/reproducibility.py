@@ -311,12 +311,9 @@ def _noise_counts(problem: BlockProblem, rng: np.random.Generator) -> Matrix:
     """Return random counts: sums of independent units that are as large as the dispersion."""
     view = problem.axes[0]
     size = max(pearson_dispersion(problem), 1e-300)
-    row, column = view.exposure / view.exposure.sum(), view.partner_exposure
+    shares = [side / side.sum() for side in (view.exposure, view.partner_exposure)]
     n_drawn = rng.poisson(float(view.exposure.sum() * view.partner_exposure.sum()) / size)
-    drawn = (
-        rng.choice(len(row), n_drawn, p=row),
-        rng.choice(len(column), n_drawn, p=column / column.sum()),
-    )
+    drawn = tuple(rng.choice(len(side), n_drawn, p=side) for side in shares)
     counts = sp.csr_array(sp.coo_array((np.full(n_drawn, size), drawn), shape=problem.shape))
     return counts.toarray() if isinstance(view.values, np.ndarray) else counts
 

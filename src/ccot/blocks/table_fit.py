@@ -99,8 +99,11 @@ def search_rows(problem: TableProblem, settings: BlockSettings, run: Run) -> Row
     """Return the number of row clusters and the clusters that are found."""
     problem, starts = _starts(problem, settings, run)
     run.progress(f"{len(starts)} starts, finest clusters {starts[0].fine.shape[0]}")
+    # Halves of the rows are fitted on request or by default, if possible.
+    asked = settings.criterion == "reproducibility"
+    usual = settings.criterion == "auto" and settings.n_row_clusters is None
     halves = None
-    if _asks_for_halves(problem, settings):
+    if (asked or usual) and not settings.balanced and len(problem.rows.total) >= _FEW_ROWS:
         halves = _fit_halves(problem, starts[0].fine.shape[0], run)
     choose = partial(_choose_number, problem, starts, settings.n_row_clusters, halves)
     choice = run.checkpoint.piece("numbers", choose)
@@ -109,13 +112,6 @@ def search_rows(problem: TableProblem, settings: BlockSettings, run: Run) -> Row
     blocks = make_table_blocks(problem, set_apart(found.labels[0], choice.number), found.n_sweeps)
     evidence, best = table_evidence(problem, blocks), starts[0]
     return RowSearch(problem, blocks, best.fine, best.hierarchy, evidence, choice, halves)
-
-
-def _asks_for_halves(problem: TableProblem, settings: BlockSettings) -> bool:
-    """Return True if halves of the rows are to be fitted: on request or by default, if possible."""
-    asked = settings.criterion == "reproducibility"
-    usual = settings.criterion == "auto" and settings.n_row_clusters is None
-    return (asked or usual) and not settings.balanced and len(problem.rows.total) >= _FEW_ROWS
 
 
 def _fit_halves(problem: TableProblem, n_finest: int, run: Run) -> Halves | None:
@@ -165,8 +161,7 @@ def _scores(problem: TableProblem) -> np.ndarray:
     scores = rows.total.copy()
     scores[:, first:] -= rows.exposure[:, first:]
     spread = np.sqrt(np.bincount(problem.owner, (scores**2).sum(axis=0)) / len(scores))
-    if problem.n_real:
-        spread[:first] = 1.0
+    spread[:first] = 1.0
     return scores / np.where(spread > 0, spread, 1.0)[problem.owner]
 
 
@@ -298,10 +293,9 @@ def _candidates(found: RowSearch, n_columns: int) -> tuple[Candidate, ...]:
 
 def _bic(problem: TableProblem, blocks: Blocks) -> float:
     """Return the Bayesian information criterion given the labels."""
-    cells = slice(problem.n_real, None)
     noise = problem.noise(blocks.total, blocks.exposure)
     n_observed = blocks.exposure[:, : problem.n_real].sum()
-    held = problem.information(blocks.total, blocks.exposure)[:, cells].sum()
+    held = problem.information(blocks.total, blocks.exposure)[:, problem.n_real :].sum()
     # The shares of a category sum to one.
     n_categories = problem.owner[-1] + 1 - problem.n_real - problem.n_counts
     n_free = blocks.shape[0] * (len(problem.owner) - n_categories)

@@ -107,13 +107,11 @@ def with_dispersion(problem: TableProblem, labels: np.ndarray) -> TableProblem:
     dispersion = np.ones(len(problem.owner))
     dispersion[: problem.n_real] = problem.noise(total, exposure)
     counts = slice(problem.n_real, problem.n_real + problem.n_counts)
-    if problem.n_counts:
-        mean = total[:, counts] / np.maximum(exposure[:, counts], 1e-300)
-        expected = mean[labels] * problem.rows.exposure[:, counts]
-        squares = (problem.rows.total[:, counts] - expected) ** 2
-        residual = ratio(squares, expected)
-        n_free = np.maximum((problem.rows.exposure[:, counts] > 0).sum(axis=0) - n_clusters, 1)
-        dispersion[counts] = np.maximum(residual.sum(axis=0) / n_free, _LEAST_DISPERSION)
+    mean = total[:, counts] / np.maximum(exposure[:, counts], 1e-300)
+    expected = mean[labels] * problem.rows.exposure[:, counts]
+    residual = ratio((problem.rows.total[:, counts] - expected) ** 2, expected)
+    n_free = np.maximum((problem.rows.exposure[:, counts] > 0).sum(axis=0) - n_clusters, 1)
+    dispersion[counts] = np.maximum(residual.sum(axis=0) / n_free, _LEAST_DISPERSION)
     return replace(problem, dispersion=dispersion)
 
 
@@ -155,8 +153,7 @@ def table_evidence(problem: TableProblem, blocks: Blocks) -> float:
         _gamma_evidence(total[:, counts], exposure[:, counts], problem.dispersion[counts]),
         _dirichlet_evidence(problem, total[:, levels]),
     ]
-    n_columns = problem.owner[-1] + 1
-    price = 0.5 * np.log(blocks.shape[0]) * n_columns
+    price = 0.5 * np.log(blocks.shape[0]) * (problem.owner[-1] + 1)
     return float(sum(scores) + log_partition(np.bincount(blocks.labels[0])) - price)
 
 

@@ -171,8 +171,7 @@ def report(
         matrix = table.values
         row_names = table.row_names or row_names
         column_names = table.column_names or column_names
-    given = {"title": title, "matrix": matrix}
-    given |= {"row_names": row_names, "column_names": column_names}
+    given = {"title": title, "matrix": matrix, "row_names": row_names, "column_names": column_names}
     if annotate is not None:
         given["annotations"] = _shown(_columns(annotate, read.encoding))
     for side, path, key in (("user", users, "annotations"), ("item", items, "column_annotations")):

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
 from ccot.experiments.published import PAPER_TITLES
-from ccot.persistence.atomic import write_atomically
+from ccot.persistence.atomic import write_file
 from ccot.runtime.run import Progress, no_progress
 from ccot.scalings.jumps import LEVEL, detect_jumps
 
@@ -39,8 +40,7 @@ def run(
     movies = fetch_movielens_100k(data_home)
     models = fit_models(movies, seed, quick, progress)
     study = describe(movies, models) | {"seed": seed, "quick": quick, "ccot": __version__}
-    with write_atomically(folder / "movielens.json", "w") as file:
-        json.dump(study, file, indent=1)
+    write_file(folder / "movielens.json", json.dumps(study, indent=1))
     progress("page")
     return write_page(folder, study, movies, models["CCOT-GW"])
 
@@ -72,8 +72,8 @@ def describe(movies: Bunch, models: dict[str, Any]) -> dict[str, Any]:
         "level": LEVEL,
         "methods": [describe_steps(movies, name, model) for name, model in steps.items()],
         "nmi": [_agreement(models, pair) for pair in combinations(models, 2)],
-        "movie_clusters": describe_movies(movies, main.column_labels_),
-        "user_clusters": describe_users(movies, main.row_labels_),
+        "movie_clusters": list(describe_movies(movies, main.column_labels_)),
+        "user_clusters": list(describe_users(movies, main.row_labels_)),
         "ends": {
             "first": describe_end(movies, main, 0),
             "last": describe_end(movies, main, main.n_column_clusters_ - 1),
@@ -85,8 +85,8 @@ def describe(movies: Bunch, models: dict[str, Any]) -> dict[str, Any]:
         "blocks": {
             "family": blocks.family_,
             "reason": blocks.family_reason_,
-            "users": describe_users(movies, blocks.row_labels_),
-            "movies": describe_movies(movies, blocks.column_labels_),
+            "users": list(describe_users(movies, blocks.row_labels_)),
+            "movies": list(describe_movies(movies, blocks.column_labels_)),
             **block_ratings(movies, blocks),
         },
     }
@@ -114,17 +114,16 @@ def describe_steps(movies: Bunch, name: str, model: Any) -> dict[str, Any]:
     return {"method": name, "reg": float(getattr(model, "reg_", model.reg)), **sides}
 
 
-def describe_movies(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
-    """Return what the movies of each cluster are: how known, how liked, how old, of what kind."""
+def describe_movies(movies: Bunch, labels: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Yield what the movies of each cluster are: how known, how liked, how old, of what kind."""
     by_movie = movies.data.tocsc()
     counts = np.diff(by_movie.indptr)
     overall = movies.genres.mean(axis=0)
-    described = []
     for label in range(labels.max() + 1):
         members = labels == label
         share = movies.genres[members].mean(axis=0)
         favourites = np.flatnonzero(members)[np.argsort(-counts[members], kind="stable")]
-        facts = {
+        yield {
             "size": int(members.sum()),
             "mean_rating": float(by_movie[:, members].data.mean()),
             "median_ratings": float(np.median(counts[members])),
@@ -132,23 +131,20 @@ def describe_movies(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
             "genres": _striking(movies.genre_names, share, overall, share >= 0.05, 1.2),
             "most_rated": movies.titles[favourites[:N_TITLES]].tolist(),
         }
-        described.append(facts)
-    return described
 
 
-def describe_users(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
-    """Return who the users of each cluster are: how active, how kind, how old, at what work."""
+def describe_users(movies: Bunch, labels: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Yield who the users of each cluster are: how active, how kind, how old, at what work."""
     counts = np.diff(movies.data.indptr)
     occupations, work = np.unique(movies.occupations, return_inverse=True)
     overall = np.bincount(work) / len(work)
     tastes = movies.data.astype(bool).astype(float) @ movies.genres.astype(float)
     taste = tastes.sum(axis=0) / tastes.sum()
-    described = []
     for label in range(labels.max() + 1):
         members = labels == label
         share = np.bincount(work[members], minlength=len(occupations)) / members.sum()
         own = tastes[members].sum(axis=0) / tastes[members].sum()
-        facts = {
+        yield {
             "size": int(members.sum()),
             "mean_rating": float(movies.data[members].data.mean()),
             "median_ratings": float(np.median(counts[members])),
@@ -157,8 +153,6 @@ def describe_users(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
             "occupations": _striking(occupations, share, overall, share >= 0.05, 1.2),
             "genres": _striking(movies.genre_names, own, taste, taste >= 0.01, 1.1),
         }
-        described.append(facts)
-    return described
 
 
 def _striking(

@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 from ccot.experiments.movielens import block_ratings
 from ccot.experiments.page import Section, write_sections
 from ccot.experiments.tables import TEXTS, Table, worded_table
-from ccot.persistence.atomic import write_atomically
+from ccot.persistence.atomic import write_file
 from ccot.plotting import new_figure, plot_scalings
 
 _SIDES = "users", "movies"
@@ -37,8 +37,7 @@ def write_page(folder: Path, study: dict[str, Any], movies: Bunch, model: Any) -
     ]
     settings = _settings(study)
     page = write_sections(folder, "movielens", sections, settings)
-    with write_atomically(folder / "movielens.md", "w") as file:
-        file.write(_markdown(sections, settings))
+    write_file(folder / "movielens.md", _markdown(sections, settings))
     return page
 
 

@@ -10,7 +10,7 @@ from string import Template
 
 from ccot.experiments.published import SOURCE
 from ccot.experiments.tables import TEXTS, Table, read_asset
-from ccot.persistence.atomic import write_atomically
+from ccot.persistence.atomic import write_file
 from ccot.plotting._shared import Figure
 
 
@@ -34,14 +34,12 @@ def write_sections(
         for table in section.tables:
             texts = {"md": f"{table.markdown()}\n", "csv": table.csv(), "tex": table.latex()}
             for suffix, text in texts.items():
-                with write_atomically(folder / f"{table.name}.{suffix}", "w") as file:
-                    file.write(text)
+                write_file(folder / f"{table.name}.{suffix}", text)
             parts.append(table.html())
     lines = "".join(f"<p>{escape(line)}</p>" for line in settings)
     shown = {"body": "".join(parts), "lines": lines, "source": escape(SOURCE)}
     page = folder / f"{name}.html"
-    with write_atomically(page, "w") as file:
-        file.write(Template(read_asset("paper.html")).substitute(shown))
+    write_file(page, Template(read_asset("paper.html")).substitute(shown))
     return page
 
 
@@ -56,8 +54,7 @@ def _write_picture(folder: Path, name: str, figure: Figure) -> str:
             image = io.BytesIO()
             figure.savefig(image, format=kind, dpi=150, metadata=metadata)
             images[kind] = image.getvalue()
-            with write_atomically(folder / f"{name}.{kind}") as file:
-                file.write(images[kind])
+            write_file(folder / f"{name}.{kind}", images[kind])
     code = base64.b64encode(images["png"]).decode()
     caption = escape(TEXTS["pictures"][name])
     return f'<p><img alt="{caption}" src="data:image/png;base64,{code}"></p><p>{caption}</p>'

@@ -12,7 +12,7 @@ from ccot.experiments.protocol import DATA_SETS, OVERLAPS, Protocol, Trial, load
 from ccot.experiments.published import TABLE1
 from ccot.experiments.summary import Cell, summarise
 from ccot.experiments.tables import TEXTS, Table, worded_table
-from ccot.persistence.atomic import write_atomically
+from ccot.persistence.atomic import write_file
 from ccot.plotting import new_figure, plot_scalings
 from ccot.plotting._shared import Figure
 
@@ -27,8 +27,7 @@ def write_part(name: str, protocol: Protocol, trials: Sequence[Trial], folder: P
     name, cells = _OLD_NAMES.get(name, name), summarise(trials)
     sections = [_section(part, protocol, cells) for part in (PARTS if name == "all" else (name,))]
     if name in ("all", "table2"):
-        with write_atomically(folder / "table2_cells.csv", "w") as file:
-            file.write(table2.cells_csv(cells))
+        write_file(folder / "table2_cells.csv", table2.cells_csv(cells))
     stem = "paper" if name == "all" else name
     return write_sections(folder, stem, sections, _settings(protocol, trials))
 

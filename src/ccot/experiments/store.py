@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from ccot.experiments import protocol as known
 from ccot.experiments.protocol import Protocol, Task, Trial, run_task
 from ccot.io.binary import check_installed
-from ccot.persistence.atomic import locked_folder, write_atomically
+from ccot.persistence.atomic import locked_folder, write_file
 from ccot.runtime.run import Progress, no_progress
 
 JOURNAL, TRIALS, TIMINGS = "journal.jsonl", "trials.parquet", "timings.parquet"
@@ -149,8 +149,7 @@ def _write(path: Path, trials: Sequence[Trial], names: Sequence[str]) -> None:
     rows = [{name: getattr(trial, name) for name in names} for trial in trials]
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(pa.Table.from_pylist(rows, schema=schema), sink, compression="zstd")
-    with write_atomically(path) as file:
-        file.write(sink.getvalue().to_pybytes())
+    write_file(path, sink.getvalue().to_pybytes())
 
 
 def _column(pa: Any, name: str, hint: Any) -> Any:

@@ -204,9 +204,8 @@ def _as_table(table: ArrowTable, options: ReadOptions) -> Found:
     numbers = [name for name in kept if table.kinds[name] == "number"]
     columns = dict(zip(numbers, table.read(numbers).T, strict=True))
     values = {name: columns[name] if name in columns else table.cells(name) for name in kept}
-    names = None
-    if layout.index is not None:
-        names = list(map(str, table.words(table.names[layout.index])))
+    index = layout.index
+    names = None if index is None else list(map(str, table.words(table.names[index])))
     found = settle(values, names, layout)
     if isinstance(found, NamedMatrix):
         return found

@@ -49,6 +49,12 @@ def write_atomically(
     sync_folder(path.parent)
 
 
+def write_file(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a whole file atomically, of text or of bytes."""
+    with write_atomically(path, "w" if isinstance(content, str) else "wb") as file:
+        file.write(content)
+
+
 @contextmanager
 def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     """Make a folder and lock it while the context is open, so that no other run writes to it."""

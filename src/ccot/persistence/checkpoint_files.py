@@ -19,7 +19,7 @@ import numpy as np
 from array_api_compat import is_array_api_obj, is_torch_array
 from scipy.sparse import issparse
 
-from ccot.persistence.atomic import locked_folder, write_atomically
+from ccot.persistence.atomic import locked_folder, write_file
 from ccot.persistence.model_file import ModelFileError, read_values, write_values
 
 _HEADER, _ENDING, _NAME = "checkpoint.json", ".pieces", re.compile(r"\d{6,}-\d{6,}")
@@ -128,8 +128,7 @@ class PieceFiles:
     def write_header(self, *, finished: bool, generator: Any) -> None:
         """Write which fit this is, and whether it is finished."""
         header = {**_KIND, "finished": finished, "about": self._about, "generator": generator}
-        with write_atomically(self.folder / _HEADER, "w") as file:
-            file.write(json.dumps(header, indent=1) + "\n")
+        write_file(self.folder / _HEADER, json.dumps(header, indent=1) + "\n")
 
     def _push(self, file: Path) -> None:
         """Put a file on top, and remove the files that it replaces."""

@@ -15,7 +15,7 @@ from ccot.experiments.bench.facts import machine_facts
 from ccot.experiments.bench.measure import Limits, measure
 from ccot.experiments.bench.rivals import Rival, rivals
 from ccot.experiments.tables import read_asset
-from ccot.persistence.atomic import write_atomically
+from ccot.persistence.atomic import write_file
 from ccot.runtime.run import Progress, counted, no_progress
 
 _CASES: dict[str, Callable[..., list[Case]]] = {
@@ -86,8 +86,7 @@ def run_suite(
     out_of_race: dict[tuple, str] = {}
     for case in counted(profile.cases, "cases", progress):
         progress(case.name)
-        described = {key: getattr(case, key) for key in ("name", "axis", "size", "shape")}
-        result["cases"].append(described)
+        result["cases"].append({k: getattr(case, k) for k in ("name", "axis", "size", "shape")})
         result["trials"] += _take_turns(case, all_rivals, profile, out_of_race)
         _store(result, path)
     result["facts"]["load_at_end"] = round(os.getloadavg()[0], 2)
@@ -133,5 +132,4 @@ def _store(result: dict[str, Any], path: str | Path) -> None:
     rest = {key: value for key, value in result.items() if key != "trials"}
     lines = ",\n  ".join(json.dumps(trial) for trial in result["trials"])
     head = json.dumps(rest, indent=1).removesuffix("\n}")
-    with write_atomically(path, "w") as file:
-        file.write(f'{head},\n "trials": [\n  {lines}\n ]\n}}\n')
+    write_file(path, f'{head},\n "trials": [\n  {lines}\n ]\n}}\n')
