@@ -124,9 +124,7 @@ def _different(words: Sequence[Sequence[str]]) -> list[str]:
             ", ".join(parts[:length]) if names.count(name) > 1 else name
             for parts, name in zip(words, names, strict=True)
         ]
-    seen: dict[str, int] = {}
-    for k, name in enumerate(names):
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] > 1:
-            names[k] = f"{name} ({seen[name]})"
-    return names
+    return [
+        f"{name} ({number})" if (number := names[: k + 1].count(name)) > 1 else name
+        for k, name in enumerate(names)
+    ]

@@ -153,6 +153,14 @@ def as_fitted_table(X: Any, preparation: TablePreparation, n_rows: int) -> Table
     return TableData(replace(table, columns={n: table.columns[n] for n in names}), preparation)
 
 
+def numbers_shown(model: Any, matrix: Any) -> tuple[Any, bool]:
+    """Return the matrix, or the numbers that stand for a table's words, and whether it was one."""
+    preparation = getattr(model, "preparation_", None)
+    if isinstance(preparation, TablePreparation) and (table := as_table(matrix)) is not None:
+        return preparation.shown_values(table), True
+    return matrix, False
+
+
 def warn_unread(unread: Mapping[str, int]) -> None:
     """Warn of cells that count as missing because they cannot be read as fitted ones, by column."""
     if shown := [f"{count} of {name!r}" for name, count in unread.items() if count]:

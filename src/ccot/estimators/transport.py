@@ -201,7 +201,10 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         self : TransportCoclustering
         """
         self._begin()
-        sent = self._send(X)
+        is_csr = is_sparse(X) and X.format == "csr" and X.dtype.char in "fdilq"
+        # A device checks large sparse counts faster.
+        is_sent = is_csr and self.checkpoint is None
+        sent = counts_on_device(X, self.family, self._given(BlockSettings)) if is_sent else X
         rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(sent)
         given = X if sent is not X and is_device_csr(rows) else rows
         if self.checkpoint is None and not isinstance(rows, RowSource | TableData):
@@ -214,13 +217,6 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         with one_blas_thread():
             found = run.checkpoint.fit(lambda: self._fit(rows, run))
         return self._adopt(found)._keep_portraits(given)
-
-    def _send(self, X: Any) -> Any:
-        """Return large sparse counts on the device, which checks them faster; else ``X`` itself."""
-        is_csr = is_sparse(X) and X.format == "csr" and X.dtype.char in "fdilq"
-        if not is_csr or self.checkpoint is not None:
-            return X
-        return counts_on_device(X, self.family, self._given(BlockSettings))
 
     def _describe_fitted(self, matrix: Any) -> Any:
         # The copy on a device went with the fit.
@@ -368,8 +364,11 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
             # Numbers that were found, where noise was not drawn, are doubted in the summary.
             if halves is not None and not (halves.comes_back or np.isnan(halves.expected)):
                 warnings.warn(_not_found_again(name, halves), stacklevel=3)
-        if isinstance(found, TableCoclustering) and (alone := _better_alone(found)):
-            warnings.warn(alone, stacklevel=3)
+        if isinstance(found, TableCoclustering):
+            asked, *others = found.candidates
+            if any(one.n_row_clusters == 1 and one.score > asked.score for one in others):
+                better = "one row cluster describes the table better than"
+                warnings.warn(f"{better} the {asked.n_row_clusters} given", stacklevel=3)
         return super()._adopt(found)
 
     def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
@@ -406,14 +405,6 @@ def _in_words(name: str, halves: Reproducibility, side: Side, found: bool) -> st
         others += f"; more than {most} clusters were not tried"
     which = f"all clusters but {', '.join(lost)}" if lost else "all clusters"
     return f"{which} are found again with half of the data{others}"
-
-
-def _better_alone(found: TableCoclustering) -> str | None:
-    """Return a warning if a single row cluster describes a table better than the given number."""
-    asked, *others = found.candidates
-    if not any(one.n_row_clusters == 1 and one.score > asked.score for one in others):
-        return None
-    return f"one row cluster describes the table better than the {asked.n_row_clusters} given"
 
 
 def _not_found_again(name: str, halves: Reproducibility) -> str:

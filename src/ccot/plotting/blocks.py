@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ccot.blocks.hierarchy import Merge
 from ccot.blocks.tables import TablePreparation
 from ccot.estimators.base import BaseCoclustering, as_numbers
-from ccot.estimators.tables import as_table, fitted_columns
+from ccot.estimators.tables import fitted_columns, numbers_shown
 from ccot.io.frames import row_names
 from ccot.io.matrix import Table
 from ccot.plotting import margins
@@ -161,13 +161,9 @@ def _values(estimator: Any, X: Any, scale: str) -> tuple[Any, bool]:
     """Return the numbers to show, and whether they are standardised by column."""
     if scale not in ("auto", "none", "columns"):
         raise ValueError(f'scale={scale!r} must be "auto", "none" or "columns"')
-    preparation = getattr(estimator, "preparation_", None)
-    is_table = isinstance(preparation, TablePreparation)
-    if is_table and (table := as_table(X)) is not None:
-        X = preparation.shown_values(table)
-    elif isinstance(X, Table):
-        X = fitted_columns(X, None)
-    matrix = as_numbers(X)
+    is_table = isinstance(getattr(estimator, "preparation_", None), TablePreparation)
+    given, _ = numbers_shown(estimator, X)
+    matrix = as_numbers(fitted_columns(given, None) if isinstance(given, Table) else given)
     if sp.issparse(matrix) or scale == "none" or (scale == "auto" and not is_table):
         return matrix, False
     with warnings.catch_warnings():

@@ -86,8 +86,7 @@ def plot_confidence(estimator: BaseCoclustering, ax: Panels | None = None) -> np
     >>> plotting.plot_confidence(model, plotting.new_figure(1, 2)[1])[0].get_ylabel()
     'confidence'
     """
-    name = type(estimator).__name__
-    _require(estimator, "row_confidence_", f"{name} has no confidence: use plot_block_means")
+    _require(estimator, "row_confidence_", "{} has no confidence: use plot_block_means")
     return draw_sides(_draw_confidence, estimator, ax, 3.0, "confidence")
 
 
@@ -95,7 +94,7 @@ def _require(estimator: Any, attribute: str, problem: str) -> Any:
     """Return an attribute that fits of some estimators leave, or say why there is none."""
     check_is_fitted(estimator)
     if not hasattr(estimator, attribute):
-        raise ValueError(problem)
+        raise ValueError(problem.format(type(estimator).__name__))
     return getattr(estimator, attribute)
 
 
@@ -136,9 +135,8 @@ def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.n
     >>> plotting.plot_scalings(model, plotting.new_figure(1, 2)[1])[1].get_title()
     'columns: 4 steps'
     """
-    others = "use plot_merge_costs or plot_confidence"
-    name = type(estimator).__name__
-    _require(estimator, "row_log_scaling_", f"{name} has no scalings to show: {others}")
+    problem = "{} has no scalings to show: use plot_merge_costs or plot_confidence"
+    _require(estimator, "row_log_scaling_", problem)
     return draw_sides(_draw_scaling, estimator, ax, 3.6, "log scaling")
 
 
@@ -207,8 +205,7 @@ def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> n
     'columns: 4 clusters'
     """
     others = "it works for TransportCoclustering; for CCOT and CCOTGW use plot_scalings"
-    name = type(estimator).__name__
-    _require(estimator, "row_merge_costs_", f"{name} has no merge costs: {others}")
+    _require(estimator, "row_merge_costs_", f"{{}} has no merge costs: {others}")
     return draw_sides(_draw_merge_costs, estimator, ax, 3.6, "information lost")
 
 

@@ -84,7 +84,15 @@ def _describe_side(model: Any, side: str, axis: int) -> dict[str, Any]:
     kept = labels >= 0
     labels, confidence = labels[kept], None if confidence is None else confidence[kept]
     within = _of(model, side, "log_scaling")
-    if within is None:
+    scaling = None
+    if within is not None:
+        scaling = {
+            "log": pack_array(np.asarray(within, dtype=np.float32)),
+            "jumps": _of(model, side, "jumps").tolist(),
+            "strength": numbers_or_none(_of(model, side, "jump_strength")),
+            "significant": SIGNIFICANT if is_tested(model) else None,
+        }
+    else:
         within = np.zeros(len(labels)) if confidence is None else -confidence
     return {
         "labels": pack_integers(labels),
@@ -93,7 +101,7 @@ def _describe_side(model: Any, side: str, axis: int) -> dict[str, Any]:
         "confidence": None if confidence is None else pack_integers(np.rint(1000 * confidence)),
         "order": pack_integers(np.argsort(within, kind="stable")),
         "hierarchy": _hierarchy(model, side, axis),
-        "scaling": _scaling(model, side),
+        "scaling": scaling,
         "costs": numbers_or_none(_of(model, side, "merge_costs")),
         "halves": _halves(getattr(getattr(model, "reproducibility_", None), side, None)),
         "votes": {str(k): share for k, share in (_of(model, side, "cluster_votes") or {}).items()},
@@ -222,18 +230,6 @@ def _joined_steps(strengths: np.ndarray) -> list[list[int]]:
         merges.append([first, second])
         names[names == second] = first
     return merges
-
-
-def _scaling(model: Any, side: str) -> dict[str, Any] | None:
-    log_scaling = _of(model, side, "log_scaling")
-    if log_scaling is None:
-        return None
-    return {
-        "log": pack_array(np.asarray(log_scaling, dtype=np.float32)),
-        "jumps": _of(model, side, "jumps").tolist(),
-        "strength": numbers_or_none(_of(model, side, "jump_strength")),
-        "significant": SIGNIFICANT if is_tested(model) else None,
-    }
 
 
 def numbers_or_none(values: Any) -> Any:

@@ -15,10 +15,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ccot._version import __version__
-from ccot.blocks.tables import TablePreparation
 from ccot.describe import MAX_NAMED_ROWS, MAX_ROWS, Column
 from ccot.estimators.base import as_numbers
-from ccot.estimators.tables import as_table
+from ccot.estimators.tables import numbers_shown
 from ccot.persistence.atomic import write_atomically
 from ccot.plotting._shared import PALETTE, SIDES
 from ccot.recommend.ratings import see
@@ -140,7 +139,7 @@ def _shown(
         "column": [every_column[index] for index in kept],
     }
     packed, seen = None, None
-    matrix, mixed = _numbers_shown(first, matrix)
+    matrix, mixed = numbers_shown(first, matrix)
     if matrix is not None:
         if not isinstance(matrix, RowSource):
             matrix = as_numbers(matrix)
@@ -184,14 +183,6 @@ def _seen(
     return content.Seen(rows, part, [names[i] for i in part.tolist()], columns)
 
 
-def _numbers_shown(model: Any, matrix: Any) -> tuple[Any, bool]:
-    """Return the matrix, or the numbers that stand for a table's words, and whether it was one."""
-    preparation = getattr(model, "preparation_", None)
-    if isinstance(preparation, TablePreparation) and (table := as_table(matrix)) is not None:
-        return preparation.shown_values(table), True
-    return matrix, False
-
-
 def _check_shape(what: str, shape: tuple[int, ...], expected: tuple[int, int]) -> None:
     if tuple(shape) != expected:
         raise ValueError(
@@ -233,9 +224,7 @@ def _page(shown: Mapping[str, Any]) -> Iterator[str]:
 def embed(values: Any) -> str:
     """Return JSON that is safe inside a ``<script>`` element, whatever names it holds."""
     text = json.dumps(values, allow_nan=False, separators=(",", ":"))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return text.translate({ord(one): f"\\u{ord(one):04x}" for one in "<>&"})
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,13 @@ def find_counts(adata: Any, layer: str | None = None) -> Counts:
     where = _name(adata, layer)
     values = _values(adata, where)
     genes = adata.raw.var_names if where == "raw" else adata.var_names
-    return Counts(_matrix(adata, where, values), genes, where, _are_counts(_some(values)))
+    if is_source(values):
+        matrix = as_source(values)
+    elif where == "raw":
+        matrix = named_matrix(values, None, None, "AnnData, raw").values
+    else:
+        matrix = from_anndata(adata, None if where == "X" else where.removeprefix("layers/")).values
+    return Counts(matrix, genes, where, _are_counts(_some(values)))
 
 
 def clustered_counts(adata: Any, key: str, layer: str | None) -> Counts:
@@ -105,14 +111,6 @@ def _values(adata: Any, where: str) -> Any:
         return adata.raw.X
     # If there is no such layer, from_anndata says so.
     return adata.X if where == "X" else adata.layers.get(where.removeprefix("layers/"))
-
-
-def _matrix(adata: Any, where: str, values: Any) -> Any:
-    if is_source(values):
-        return as_source(values)
-    if where == "raw":
-        return named_matrix(values, None, None, "AnnData, raw").values
-    return from_anndata(adata, None if where == "X" else where.removeprefix("layers/")).values
 
 
 def _some(values: Any) -> np.ndarray:

@@ -233,13 +233,9 @@ def _write(adata: Any, model: Any, counts: Counts, key: str) -> None:
         if (points := getattr(getattr(found, side, None), "points", None)) is not None:
             table[column] = np.asarray(points)
         adata.uns[f"{name}_colors"] = _colours(table[name].nunique())
-    adata.uns[key].update(_facts(model, counts))
-
-
-def _facts(model: Any, counts: Counts) -> dict[str, Any]:
-    """Return facts about a model, as values that every file format can store."""
     names = "family", "family_reason", "n_row_clusters", "n_column_clusters", "icl", "bic", "n_iter"
-    return {
+    # Values that every file format can store.
+    adata.uns[key] |= {
         "version": __version__,
         "source": counts.where,
         "are_counts": counts.are_counts,
