@@ -33,17 +33,16 @@ _MODULES = {
     "load_model": "ccot.estimators.models",
 }
 _PACKAGES = ("baselines", "datasets", "io", "metrics", "plotting", "recommend", "report")
-_RENAMED = {"estimate": "estimate_resources"}
 
 
 def __getattr__(name: str) -> Any:
     # Loaded when first used: importing the package alone takes no time.
     if name in _PACKAGES:
         return import_module(f"ccot.{name}")
-    if name in _RENAMED:
-        message = f"ccot.{name} is now called ccot.{_RENAMED[name]}; the old name will go"
+    if name == "estimate":
+        message = "ccot.estimate is now called ccot.estimate_resources; the old name will go"
         warnings.warn(message, FutureWarning, stacklevel=2)
-        name = _RENAMED[name]
+        name = "estimate_resources"
     if name not in _MODULES:
         raise AttributeError(f"module 'ccot' has no attribute {name!r}")
     globals()[name] = found = getattr(import_module(_MODULES[name]), name)

@@ -430,5 +430,4 @@ def as_numbers(X: Any) -> Any:
     """Return a matrix that is described or shown as fits read it: masked entries are missing."""
     if is_device_csr(X):
         return X
-    formats = ("csr", "csc")
-    return _floats(check_array, _numbers(X), accept_sparse=formats, ensure_all_finite=False)
+    return _floats(check_array, _numbers(X), accept_sparse=("csr", "csc"), ensure_all_finite=False)

@@ -1,6 +1,6 @@
 """Descriptions of fitted clusters: in words, as a data frame, and in notebooks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from importlib import import_module
 from typing import Any
@@ -35,6 +35,7 @@ class DescribedClusters:
     n_column_clusters: int | None
     row_labels_: np.ndarray
     column_labels_: np.ndarray
+    _describe_given: Callable[[Any, Any], Any]  # of the base of estimators
     _coclustering: Coclustering
     _unit = 1.0  # what values were divided by
     _kept_portraits: tuple[tuple[Portrait, ...], tuple[Portrait, ...]]
@@ -171,9 +172,6 @@ class DescribedClusters:
                 "describe_clusters(X)"
             )
         return with_names(found[0]), with_names(found[1])
-
-    def _describe_given(self, X: Any, columns: Any) -> Any:
-        raise NotImplementedError
 
     def _describe_matrix(self, matrix: Any, columns: Any = None, names: Any = None) -> Any:
         labels = self.row_labels_, self.column_labels_

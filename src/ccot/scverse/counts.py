@@ -144,11 +144,8 @@ def _columns(values: Any, places: np.ndarray) -> Any:
     """Return columns at places, zeros where a place is -1."""
     if not isinstance(values, RowSource):
         return _picked(values, places)
-
-    def make(first: int, last: int) -> Matrix:
-        return _picked(values.read(slice(first, last)), places)
-
-    return FunctionSource(make, (values.shape[0], len(places)), values.parts[0].stop)
+    shape, step = (values.shape[0], len(places)), values.parts[0].stop
+    return FunctionSource(lambda a, b: _picked(values.read(slice(a, b)), places), shape, step)
 
 
 def _picked(rows: Matrix, places: np.ndarray) -> Matrix:
