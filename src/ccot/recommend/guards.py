@@ -88,8 +88,8 @@ class CountRequests:
 
         try:
             await self._app(scope, receive, note_status)
-        except Exception:
-            status = 500 if status == 499 else status  # answered further out
+        except Exception:  # whatever it is, the server answers it further out, with 500
+            status = 500 if status == 499 else status
             raise
         finally:
             path = scope["path"] if scope["path"] in self._paths else "other"
